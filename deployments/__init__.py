@@ -1,0 +1,1 @@
+"""The Ray Serve side: thin deployments around what ``reame`` decides."""

@@ -1,0 +1,126 @@
+"""Real servers for measuring: started on a free port, their processes' CPU time read, ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+_ENGINE_MODULE = "reame.engine.worker"
+_START_TIMEOUT_S = 180.0
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running server; ``root_pid`` is the process whose tree it is."""
+
+    name: str
+    host: str
+    port: int
+    root_pid: int
+    session: str
+
+    def processes(self) -> list[psutil.Process]:
+        """Every live process of this server, also those that Ray set adrift."""
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                if process.environ().get("REAME_BENCH_SESSION") == self.session:
+                    found.append(process)
+        return found
+
+    def cpu_outside_engine_s(self) -> float:
+        """User and system seconds of all its processes but the engine's."""
+        total_s = 0.0
+        for process in self.processes():
+            with suppress(psutil.Error):
+                if _ENGINE_MODULE not in process.cmdline():
+                    times = process.cpu_times()
+                    total_s += times.user + times.system
+        return total_s
+
+    def engine_pids(self) -> list[int]:
+        """Process ids of its engines."""
+        pids = []
+        for process in self.processes():
+            with suppress(psutil.Error):
+                if _ENGINE_MODULE in process.cmdline():
+                    pids.append(process.pid)
+        return pids
+
+
+def free_port() -> int:
+    """A loopback port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def running_server(
+    model: Path, *, use_ray: bool, parallel: int, extra_conf: str = "", environ: dict[str, str] | None = None
+) -> Iterator[Server]:
+    """``reame up`` with a configuration of its own; everything is ended afterwards.
+
+    Raises:
+        RuntimeError: it did not become ready; carries the end of its log.
+    """
+    with tempfile.TemporaryDirectory(prefix="reame-bench-") as folder:
+        conf = Path(folder) / "reame.conf"
+        conf.write_text(
+            f"[model]\npath = {model.resolve()}\n[server]\nparallel = {parallel}\n"
+            f"max_concurrent_requests = {4 * parallel}\n{extra_conf}"
+        )
+        port, session = free_port(), Path(folder).name
+        command = [sys.executable, "-m", "reame.cli", "up", "--config", str(conf), "--port", str(port)]
+        log_path = Path(folder) / "log"
+        with log_path.open("wb") as log:
+            process = subprocess.Popen(
+                command if use_ray else [*command, "--no-ray"],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "REAME_BENCH_SESSION": session, **(environ or {})},
+                start_new_session=True,
+            )
+        name = "HTTP through Ray" if use_ray else "HTTP without Ray"
+        server = Server(name, "127.0.0.1", port, process.pid, session)
+        try:
+            _wait_ready(server, process, log_path)
+            yield server
+        finally:
+            _end(server, process)
+
+
+def _wait_ready(server: Server, process: subprocess.Popen[bytes], log_path: Path) -> None:
+    deadline_s = time.monotonic() + _START_TIMEOUT_S
+    while time.monotonic() < deadline_s and process.poll() is None:
+        with suppress(urllib.error.URLError, ConnectionError, TimeoutError):
+            with urllib.request.urlopen(f"http://{server.host}:{server.port}/ready", timeout=5) as answer:
+                if answer.status == 200:
+                    return
+        time.sleep(0.3)
+    raise RuntimeError(f"the server did not become ready; its log ends:\n{log_path.read_text()[-3000:]}")
+
+
+def _end(server: Server, process: subprocess.Popen[bytes]) -> None:
+    left = server.processes()
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(30)
+    for straggler in left:
+        with suppress(psutil.Error):
+            straggler.kill()
+    process.wait()
