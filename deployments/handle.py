@@ -16,7 +16,7 @@ from reame.types import EngineInfo, EngineLoad, GenerateEvent, GenerateRequest
 class HandleGenerator:
     """Implements :class:`reame.api.protocol.Generator` over a deployment handle."""
 
-    def __init__(self, handle: DeploymentHandle) -> None:
+    def __init__(self, handle: DeploymentHandle[Any]) -> None:
         self._handle = handle
         self._streams = handle.options(stream=True)
 
@@ -34,7 +34,9 @@ class HandleGenerator:
         except BackPressureError as error:
             raise OverloadedError(str(error), retry_after_s=5.0) from error
         except RayError as error:
-            raise EngineDiedError(f"the replica that served this request is gone ({type(error).__name__})") from error
+            raise EngineDiedError(
+                f"the replica that served this request is gone ({type(error).__name__})"
+            ) from error
         finally:
             if not ended:
                 response.cancel()

@@ -20,12 +20,12 @@ from reame.prompt import PromptEncoder
 class Ingress:
     """Tokenizes, asks an engine, and answers in OpenAI's words."""
 
-    def __init__(self, config: str | None, engine: DeploymentHandle) -> None:
+    def __init__(self, config: str | None, engine: DeploymentHandle[Any]) -> None:
         self._settings = load_deployment_settings(config)
         setup_logging(self._settings.logging.level, self._settings.logging.format)
         self._generator = HandleGenerator(engine)
 
-    def __serve_build_asgi_app__(self) -> Any:  # noqa: N807 - Ray's name for it
+    def __serve_build_asgi_app__(self) -> Any:
         settings = self._settings
         path = resolve_model(settings)
         encoder = PromptEncoder.from_gguf(path, settings.model.chat_template)

@@ -19,7 +19,7 @@ from reame.types import EngineInfo, EngineLoad, GenerateEvent, GenerateRequest
 class Engine:
     """Streams sequences; stays when its engine process dies, and starts another."""
 
-    async def __init__(self, config: str | None) -> None:
+    async def __init__(self, config: str | None) -> None:  # type: ignore[misc] # Ray awaits it
         settings = load_deployment_settings(config)
         setup_logging(settings.logging.level, settings.logging.format)
         self._client = EngineClient(plan_engine(settings))

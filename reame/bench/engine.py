@@ -12,6 +12,7 @@ import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 from reame.bench.load import StreamRecord, stream_completion
@@ -119,7 +120,7 @@ class InProcess:
         cuts = [*range(0, len(ids) - 1, 512), len(ids)]
         tail = (len(ids) - 1) // 64 * 64
         bounds = sorted({*cuts, tail})
-        for begin, end in zip(bounds, bounds[1:], strict=False):
+        for begin, end in pairwise(bounds):
             batch.clear()
             batch.add(slot, ids[begin:end], begin, output=end == len(ids))
             self._decode()
@@ -177,7 +178,9 @@ async def _streams(server: Server, num_sequences: int, num_tokens: int, *, salt:
     body = {"max_tokens": num_tokens, "temperature": 0, "ignore_eos": True}
     return await asyncio.gather(
         *(
-            stream_completion(server.host, server.port, {**body, "prompt": [1000 + salt + i] * 2 + list(range(1000, 1062))})
+            stream_completion(
+                server.host, server.port, {**body, "prompt": [1000 + salt + i] * 2 + list(range(1000, 1062))}
+            )
             for i in range(num_sequences)
         )
     )
@@ -229,7 +232,9 @@ def stall_row(server: Server, *, num_streams: int, long_prompt: int) -> Row:
     )
 
 
-async def _stall(server: Server, num_streams: int, long_prompt: int) -> tuple[list[StreamRecord], StreamRecord]:
+async def _stall(
+    server: Server, num_streams: int, long_prompt: int
+) -> tuple[list[StreamRecord], StreamRecord]:
     running = asyncio.gather(*[asyncio.create_task(_one(server, i)) for i in range(num_streams)])
     await asyncio.sleep(2)
     body = {"prompt": [1000 + i % 40000 for i in range(long_prompt)], "max_tokens": 4, "temperature": 0}

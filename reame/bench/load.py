@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass(slots=True)
 class StreamRecord:
-    """One streamed answer. Times are seconds from its request; ``error`` is the server's word for a failure."""
+    """One streamed answer. Times are seconds from its request; ``error`` is the server's own message."""
 
     ttft_s: float = 0.0
     total_s: float = 0.0
@@ -28,7 +28,9 @@ class StreamRecord:
         return max((b - a for a, b in pairwise(self.piece_times_s)), default=0.0)
 
 
-async def stream_completion(host: str, port: int, body: dict[str, Any], *, timeout_s: float = 600) -> StreamRecord:
+async def stream_completion(
+    host: str, port: int, body: dict[str, Any], *, timeout_s: float = 600
+) -> StreamRecord:
     """POST one streamed ``/v1/completions`` and record when its pieces arrive."""
     payload = json.dumps({**body, "stream": True, "stream_options": {"include_usage": True}}).encode()
     head = (

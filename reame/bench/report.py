@@ -60,13 +60,15 @@ class Report:
 def _cell(value: object) -> str:
     if value is None:
         return ""
-    return f"{value:.3g}" if isinstance(value, float) and abs(value) < 100 else (
-        f"{value:.0f}" if isinstance(value, float) else str(value)
+    return (
+        f"{value:.3g}"
+        if isinstance(value, float) and abs(value) < 100
+        else (f"{value:.0f}" if isinstance(value, float) else str(value))
     )
 
 
 def plot_bars(report: Report, path: Path, *, group: str, label: str, value: str, title: str) -> bool:
-    """Draw ``value`` as bars, one group per ``group`` value, one bar per ``label``; False without matplotlib."""
+    """Draw ``value`` as bars, grouped by ``group``, one for each ``label``; False without matplotlib."""
     try:
         import matplotlib
     except ImportError:

@@ -9,9 +9,8 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,30 +67,36 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+Conf = Mapping[str, Mapping[str, object]]
+
+
 @contextmanager
 def running_server(
-    model: Path, *, use_ray: bool, parallel: int, extra_conf: str = "", environ: dict[str, str] | None = None
+    model: Path, *, use_ray: bool, parallel: int, conf: Conf | None = None
 ) -> Iterator[Server]:
     """``reame up`` with a configuration of its own; everything is ended afterwards.
+
+    ``conf`` holds further sections and keys of ``reame.conf``.
 
     Raises:
         RuntimeError: it did not become ready; carries the end of its log.
     """
+    base: Conf = {
+        "model": {"path": model.resolve()},
+        "server": {"parallel": parallel, "max_concurrent_requests": 4 * parallel},
+    }
     with tempfile.TemporaryDirectory(prefix="reame-bench-") as folder:
-        conf = Path(folder) / "reame.conf"
-        conf.write_text(
-            f"[model]\npath = {model.resolve()}\n[server]\nparallel = {parallel}\n"
-            f"max_concurrent_requests = {4 * parallel}\n{extra_conf}"
-        )
+        conf_path = Path(folder) / "reame.conf"
+        conf_path.write_text(_conf_text(base, conf or {}))
         port, session = free_port(), Path(folder).name
-        command = [sys.executable, "-m", "reame.cli", "up", "--config", str(conf), "--port", str(port)]
+        command = [sys.executable, "-m", "reame.cli", "up", "--config", str(conf_path), "--port", str(port)]
         log_path = Path(folder) / "log"
         with log_path.open("wb") as log:
             process = subprocess.Popen(
                 command if use_ray else [*command, "--no-ray"],
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "REAME_BENCH_SESSION": session, **(environ or {})},
+                env={**os.environ, "REAME_BENCH_SESSION": session},
                 start_new_session=True,
             )
         name = "HTTP through Ray" if use_ray else "HTTP without Ray"
@@ -103,15 +108,28 @@ def running_server(
             _end(server, process)
 
 
+def _conf_text(*layers: Conf) -> str:
+    sections = {name for layer in layers for name in layer}
+    merged = {name: {k: v for layer in layers for k, v in layer.get(name, {}).items()} for name in sections}
+    return "\n".join(
+        f"[{name}]\n" + "".join(f"{key} = {value}\n" for key, value in keys.items())
+        for name, keys in merged.items()
+    )
+
+
 def _wait_ready(server: Server, process: subprocess.Popen[bytes], log_path: Path) -> None:
     deadline_s = time.monotonic() + _START_TIMEOUT_S
     while time.monotonic() < deadline_s and process.poll() is None:
-        with suppress(urllib.error.URLError, ConnectionError, TimeoutError):
-            with urllib.request.urlopen(f"http://{server.host}:{server.port}/ready", timeout=5) as answer:
-                if answer.status == 200:
-                    return
+        if _answers(f"http://{server.host}:{server.port}/ready"):
+            return
         time.sleep(0.3)
     raise RuntimeError(f"the server did not become ready; its log ends:\n{log_path.read_text()[-3000:]}")
+
+
+def _answers(url: str) -> bool:
+    with suppress(OSError), urllib.request.urlopen(url, timeout=5) as answer:
+        return bool(answer.status == 200)
+    return False
 
 
 def _end(server: Server, process: subprocess.Popen[bytes]) -> None:

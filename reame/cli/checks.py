@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from reame.engine.memory import MemoryNeed, MemorySupply, format_bytes
 
 MIN_PYTHON = (3, 11)
-MIN_SPARE_BYTES = 2**30
+MIN_SPARE_BYTES = 5 * 2**28  # Ray and the ingress take about 1.1 GiB on one node
 
 
 class Status(StrEnum):
@@ -61,9 +61,13 @@ def check_packages(pins: Mapping[str, str] | None, installed: Mapping[str, str |
     missing = [name for name in pins if installed.get(name) is None]
     if missing:
         return fail("packages", f"not installed: {', '.join(missing)}", "install again: pip install -e .")
-    other = [f"{name} {installed[name]} (tested: {pin})" for name, pin in pins.items() if installed[name] != pin]
+    other = [
+        f"{name} {installed[name]} (tested: {pin})" for name, pin in pins.items() if installed[name] != pin
+    ]
     if other:
-        return warn("packages", f"other versions than tested: {', '.join(other)}", "install again: pip install -e .")
+        return warn(
+            "packages", f"other versions than tested: {', '.join(other)}", "install again: pip install -e ."
+        )
     return ok("packages", f"{len(pins)} packages as pinned")
 
 
@@ -73,9 +77,13 @@ def check_memory(need: MemoryNeed, supply: MemorySupply, *, replicas: int, conte
     text = f"{times}{need} at a context of {context_length}; there is {supply}"
     spare = supply.available_bytes - replicas * need.total_bytes
     if spare < 0:
-        return fail("memory", f"needs {text}", "smaller context_length, kv_cache_type = q8_0, or a smaller model")
-    if spare < MIN_SPARE_BYTES // 2:
-        return warn("memory", f"tight: needs {text}", "leave 0.5 GiB for Ray and the ingress")
+        return fail(
+            "memory", f"needs {text}", "smaller context_length, kv_cache_type = q8_0, or a smaller model"
+        )
+    if spare < MIN_SPARE_BYTES:
+        return warn(
+            "memory", f"tight: needs {text}", "leave 1.25 GiB for Ray and the ingress, or serve with --no-ray"
+        )
     return ok("memory", f"needs {text}")
 
 
@@ -83,14 +91,18 @@ def check_disk(name: str, folder: str, free_bytes: int, wanted_bytes: int) -> Ch
     """A folder's file system has room."""
     text = f"{format_bytes(free_bytes)} free for {folder}"
     if free_bytes < wanted_bytes:
-        return warn(name, f"{text}, up to {format_bytes(wanted_bytes)} wanted", "free some space or move the folder")
+        return warn(
+            name, f"{text}, up to {format_bytes(wanted_bytes)} wanted", "free some space or move the folder"
+        )
     return ok(name, text)
 
 
 def check_writable(folder: str, problem: str | None) -> Check:
     """The cache folder takes files."""
     if problem is not None:
-        return fail("cache folder", f"cannot write to {folder}: {problem}", "mend its owner, or set [cache] directory")
+        return fail(
+            "cache folder", f"cannot write to {folder}: {problem}", "mend its owner, or set [cache] directory"
+        )
     return ok("cache folder", f"{folder} is writable")
 
 
@@ -143,5 +155,7 @@ def check_ray(installed: str | None, problem: str | None) -> Check:
     """Ray can be imported."""
     if installed is None or problem is not None:
         reason = problem or "not installed"
-        return fail("ray", f"Ray: {reason}", "install again: pip install -e . (or serve with `reame up --no-ray`)")
+        return fail(
+            "ray", f"Ray: {reason}", "install again: pip install -e . (or serve with `reame up --no-ray`)"
+        )
     return ok("ray", f"Ray {installed}")

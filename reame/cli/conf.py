@@ -31,7 +31,9 @@ def find_config(option: Path | None, environ: Mapping[str, str], *, cwd: Path, p
     if named is not None:
         path = (cwd / named.expanduser()).resolve()
         if not path.is_file():
-            raise ConfigError(f"no configuration file {path}; name one with --config, or leave the option out")
+            raise ConfigError(
+                f"no configuration file {path}; name one with --config, or leave the option out"
+            )
         return path
     return next((folder / CONF_NAME for folder in (cwd, project) if (folder / CONF_NAME).is_file()), None)
 

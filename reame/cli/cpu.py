@@ -28,7 +28,9 @@ CPU_FLAGS: Mapping[str, tuple[str, ...]] = {
 }
 """llama.cpp's name of a feature, and the kernel's names of it."""
 
-IMPORTANT = frozenset({"AVX2", "F16C", "FMA", "AVX512", "AVX512_VNNI", "AVX_VNNI", "DOTPROD", "MATMUL_INT8", "FP16_VA"})
+IMPORTANT = frozenset(
+    {"AVX2", "F16C", "FMA", "AVX512", "AVX512_VNNI", "AVX_VNNI", "DOTPROD", "MATMUL_INT8", "FP16_VA"}
+)
 """Their lack costs speed that anyone would notice."""
 
 _REBUILD = "compile it for this CPU: make wheel, then install that wheel"
@@ -65,7 +67,9 @@ def check_llama(built: frozenset[str] | None, flags: frozenset[str], problem: st
     here = features_of(flags)
     foreign = sorted((built & CPU_FLAGS.keys()) - here) if flags else []
     if foreign:
-        return fail("llama-cpp-python", f"built for a CPU with {', '.join(foreign)}; this one has none", _REBUILD)
+        return fail(
+            "llama-cpp-python", f"built for a CPU with {', '.join(foreign)}; this one has none", _REBUILD
+        )
     unused = sorted((here & IMPORTANT) - built)
     if unused:
         return warn("llama-cpp-python", f"built without {', '.join(unused)}, which this CPU has", _REBUILD)

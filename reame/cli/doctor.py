@@ -19,6 +19,7 @@ from reame.cli.conf import ConfigOption, load_config
 from reame.cli.ports import port_holder
 from reame.cli.ray_env import haproxy_is_asked
 from reame.cli.serve_file import engine_replicas, find_serve_file, read_serve_file
+from reame.cli.version import installed_version
 from reame.config import Settings, api_keys
 from reame.engine.memory import format_bytes, memory_available
 from reame.engine.planner import need_function, plan_context
@@ -49,7 +50,7 @@ def run_checks(config: Path | None) -> Iterator[Check]:
     pins = facts.read_pins()
     yield checks.check_packages(pins, facts.installed_versions(pins or ()))
     yield cpu.check_llama(*_llama_facts())
-    yield checks.check_ray(facts.installed_version("ray"), facts.probe_ray())
+    yield checks.check_ray(installed_version("ray"), facts.probe_ray())
     try:
         path, settings = load_config(config)
     except ReameError as error:
@@ -126,7 +127,10 @@ def _show(found: list[Check]) -> None:
     console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
     if not console.is_terminal:
         for check in found:
-            typer.echo(f"{check.status:<5}{check.name}: {check.message}" + (f" -> {check.mend}" if check.mend else ""))
+            typer.echo(
+                f"{check.status:<5}{check.name}: {check.message}"
+                + (f" -> {check.mend}" if check.mend else "")
+            )
         return
     table = Table("", "check", "finding", box=None, pad_edge=False)
     for check in found:

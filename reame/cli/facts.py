@@ -78,7 +78,11 @@ def probe_ray() -> str | None:
 def _probe(code: str) -> tuple[str, str | None]:
     try:
         done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            timeout=_PROBE_TIMEOUT_S,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         return "", f"no answer within {_PROBE_TIMEOUT_S} s"
@@ -90,7 +94,9 @@ def probe_problem(returncode: int, stderr: str) -> str | None:
     if returncode == 0:
         return None
     if returncode < 0:
-        return f"ends its process with signal {-returncode}" + (" (built for another CPU)" if returncode == -4 else "")
+        return f"ends its process with signal {-returncode}" + (
+            " (built for another CPU)" if returncode == -4 else ""
+        )
     return (stderr.strip().splitlines() or [f"exit code {returncode}"])[-1]
 
 

@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from reame import __version__
+from reame.cli.bench import bench_app
 from reame.cli.doctor import doctor
-from reame.cli.models import models
-from reame.cli.pull import pull
 from reame.cli.run import run
 from reame.cli.up import up
 from reame.cli.version import version
@@ -37,8 +36,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for _command in (up, run, pull, models, doctor, version):
+for _command in (up, run, doctor, version):
     app.command()(_command)
+app.add_typer(bench_app, name="bench")
 
 
 def _print_version(asked: bool) -> None:
@@ -51,7 +51,8 @@ def _print_version(asked: bool) -> None:
 def _root(
     context: typer.Context,
     _version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:

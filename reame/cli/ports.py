@@ -31,15 +31,17 @@ def require_free_port(host: str, port: int) -> None:
     holder = port_holder(host, port)
     if holder is not None:
         raise ReameError(
-            f"cannot listen on {host}:{port}: {holder}; end it, or choose another with --port or [server] port"
+            f"cannot listen on {host}:{port}: {holder}; end it, or choose another port with --port or "
+            "[server] port"
         )
 
 
 def _listener(port: int) -> str:
     try:
-        for connection in psutil.net_connections("inet"):
-            if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port and connection.pid:
-                return f"taken by {psutil.Process(connection.pid).name()} (pid {connection.pid})"
+        listening = [c for c in psutil.net_connections("inet") if c.status == psutil.CONN_LISTEN]
+        pid = next((c.pid for c in listening if c.laddr and c.laddr.port == port and c.pid), None)
+        if pid is not None:
+            return f"taken by {psutil.Process(pid).name()} (pid {pid})"
     except psutil.Error:
         pass
     return "taken by another process"

@@ -19,7 +19,9 @@ from reame.types import SamplingParams
 
 def run(
     model: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A manifest's name or a .gguf file.")],
-    prompt: Annotated[str | None, typer.Argument(help="Answer this and end; without it, a conversation.")] = None,
+    prompt: Annotated[
+        str | None, typer.Argument(help="Answer this and end; without it, a conversation.")
+    ] = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="The most tokens of an answer.")] = None,
     temperature: Annotated[float, typer.Option(min=0.0, max=2.0, help="0 takes the likeliest token.")] = 0.8,
     system: Annotated[str | None, typer.Option(help="System message.")] = None,
@@ -39,7 +41,12 @@ def run(
     if prompt is None and not sys.stdin.isatty():
         prompt = sys.stdin.read()
     with Chat(
-        path, options, template=settings.model.chat_template, system=system, sampling=sampling, max_tokens=max_tokens
+        path,
+        options,
+        template=settings.model.chat_template,
+        system=system,
+        sampling=sampling,
+        max_tokens=max_tokens,
     ) as chat:
         if prompt is not None:
             one_shot(chat, prompt)

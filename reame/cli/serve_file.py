@@ -14,7 +14,12 @@ _PROJECT_ROOT = Path(__file__).resolve().parent.parent.parent
 
 BUILT_IN: Mapping[str, Any] = {
     "proxy_location": "EveryNode",
-    "http_options": {"host": "127.0.0.1", "port": 8000, "request_timeout_s": None, "keep_alive_timeout_s": 75},
+    "http_options": {
+        "host": "127.0.0.1",
+        "port": 8000,
+        "request_timeout_s": None,
+        "keep_alive_timeout_s": 75,
+    },
     "logging_config": {"log_level": "INFO", "enable_access_log": False},
     "applications": [
         {

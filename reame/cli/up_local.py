@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -21,7 +22,8 @@ from reame.logs import setup_logging
 from reame.prompt import PromptEncoder
 
 DRAIN_TIMEOUT_S = 120
-"""How long running requests may go on after the signal to stop."""
+"""How long running requests may go on after the signal to stop; then they end with an error."""
+_LAST_WORDS_S = 5
 
 
 class _Server(uvicorn.Server):
@@ -32,9 +34,9 @@ class _Server(uvicorn.Server):
         """Capture none."""
         yield
 
-    async def startup(self, sockets: list[object] | None = None) -> None:
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Say that requests are served as soon as they are."""
-        await super().startup(sockets)  # type: ignore[arg-type]
+        await super().startup(sockets)
         if self.started:
             print(self.greeting, file=sys.stderr, flush=True)
 
@@ -58,7 +60,7 @@ def serve(
             http="httptools",
             log_config=None,
             access_log=False,
-            timeout_graceful_shutdown=DRAIN_TIMEOUT_S,
+            timeout_graceful_shutdown=DRAIN_TIMEOUT_S + _LAST_WORDS_S,
         )
     )
     server.greeting = greeting
@@ -77,10 +79,19 @@ async def _run(client: EngineClient, server: uvicorn.Server) -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, on_signal)
+    draining = asyncio.create_task(_drain(client, stop))
     try:
         if await _start(client, stop):
             await server.serve()
     finally:
+        draining.cancel()
+        await client.close()
+
+
+async def _drain(client: EngineClient, stop: asyncio.Event) -> None:
+    """After the signal: let requests end, then end the engine, which ends those that did not."""
+    await stop.wait()
+    if await client.drain(DRAIN_TIMEOUT_S):
         await client.close()
 
 

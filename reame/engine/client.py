@@ -28,6 +28,7 @@ READY_TIMEOUT_S = 120.0
 """How long a request waits for an engine that restarts."""
 PING_TIMEOUT_S = 10.0
 HEARTBEAT_S = 10.0
+_DRAIN_POLL_S = 0.05
 _FIRST_BACKOFF_S, _MAX_BACKOFF_S = 0.5, 30.0
 
 
@@ -184,10 +185,12 @@ class EngineClient:
         self._draining = True
         try:
             async with asyncio.timeout(timeout_s):
-                while self._admission.num_inside:
-                    await asyncio.sleep(0.05)
+                while self._admission.num_inside:  # noqa: ASYNC110 - once in a replica's life
+                    await asyncio.sleep(_DRAIN_POLL_S)
         except TimeoutError:
-            logger.warning("%d requests were still running after %.0f s", self._admission.num_inside, timeout_s)
+            logger.warning(
+                "%d requests were still running after %.0f s", self._admission.num_inside, timeout_s
+            )
         return self._admission.num_inside
 
     async def close(self) -> None:

@@ -49,7 +49,12 @@ class Engine:
     """Serves sequences from one context, many at once."""
 
     def __init__(
-        self, model: Model, context: Context, options: EngineOptions, *, clock: Callable[[], float] = time.monotonic
+        self,
+        model: Model,
+        context: Context,
+        options: EngineOptions,
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._model = model
         self._context = context
@@ -141,7 +146,9 @@ class Engine:
             if sequence.slot is None:
                 raise ValueError("a planned sequence holds no slot")
             rows.append(
-                batch.add(sequence.slot, sequence.ids[chunk.begin : end], chunk.begin, output=chunk.needs_logits)
+                batch.add(
+                    sequence.slot, sequence.ids[chunk.begin : end], chunk.begin, output=chunk.needs_logits
+                )
             )
         return rows
 
@@ -178,6 +185,7 @@ class Engine:
             sequence.is_suspect = False
             if chunk.needs_logits:
                 live = self._live[sequence.key]
+                event: Event | Failed | None
                 try:
                     event = self._advance(live, row)
                 except Exception as error:  # one sequence's fault must not end the others
@@ -283,7 +291,9 @@ class Engine:
         for sequence in self.scheduler.running:
             held = self._context.position_end(sequence.slot) if sequence.slot is not None else 0
             if held != sequence.num_computed:
-                raise EngineError(f"slot {sequence.slot} holds {held} tokens, {sequence.num_computed} computed")
+                raise EngineError(
+                    f"slot {sequence.slot} holds {held} tokens, {sequence.num_computed} computed"
+                )
 
 
 def _piece_table(model: Model) -> Callable[[TokenId], bytes]:

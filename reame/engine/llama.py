@@ -9,9 +9,9 @@ from __future__ import annotations
 import ctypes
 import logging
 import math
+import threading
 from collections.abc import Sequence
 from enum import Enum
-from pathlib import Path
 from typing import Any
 
 import llama_cpp.llama_cpp as lib
@@ -29,6 +29,9 @@ _FLASH_ATTN_ENABLED = 1
 _NUM_SCRATCH_SEQUENCES = 2
 _RANDOM_SEED = 0xFFFFFFFF  # llama.cpp reads this value as "draw one"
 _LOG_LEVELS = {1: logging.DEBUG, 2: logging.DEBUG, 3: logging.WARNING, 4: logging.ERROR}
+
+_aborting = threading.Event()
+"""Set while a decode is asked to end early: what llama.cpp then calls errors are none."""
 
 _fast = ctypes.PyDLL(lib._lib._name)  # same library, calls that keep the GIL
 
@@ -50,11 +53,12 @@ _sample = _fast_function(
 _accept = _fast_function("llama_sampler_accept", None, ctypes.c_void_p, ctypes.c_int32)
 
 
-@lib.llama_log_callback
+@lib.llama_log_callback  # type: ignore[untyped-decorator]
 def _log(level: int, text: bytes, _data: Any) -> None:
     message = text.decode("utf-8", "replace").rstrip()
     if message:
-        logger.log(_LOG_LEVELS.get(level, logging.DEBUG), "%s", message)
+        wanted = logging.DEBUG if _aborting.is_set() else _LOG_LEVELS.get(level, logging.DEBUG)
+        logger.log(wanted, "%s", message)
 
 
 class DecodeStatus(Enum):
@@ -124,7 +128,7 @@ class Batch:
         self.struct = self._struct()
 
     def _struct(self) -> Any:
-        struct = lib.llama_batch()
+        struct: Any = lib.llama_batch()
         int32_pointer = ctypes.POINTER(ctypes.c_int32)
         struct.token = self.tokens.ctypes.data_as(int32_pointer)
         struct.pos = self.positions.ctypes.data_as(int32_pointer)
@@ -211,7 +215,9 @@ def _rewriters(
     """Samplers that change logits before any filter: bias and penalties."""
     samplers: list[Any] = []
     if params.logit_bias:
-        biases = (lib.llama_logit_bias * len(params.logit_bias))(*params.logit_bias)
+        biases = (lib.llama_logit_bias * len(params.logit_bias))(
+            *(lib.llama_logit_bias(token, bias) for token, bias in params.logit_bias)
+        )
         samplers.append(lib.llama_sampler_init_logit_bias(model.vocab_size, len(biases), biases))
     if params.repeat_penalty != 1.0 and params.repeat_last_n != 0:
         window = params.repeat_last_n if params.repeat_last_n > 0 else context_length
@@ -286,11 +292,13 @@ class Context:
 
     def abort(self) -> None:
         """End the running :meth:`decode` early. Any thread may call it."""
+        _aborting.set()
         self._abort_flag[0] = b"\x01"
 
     def clear_abort(self) -> None:
         """Let decodes run again."""
         self._abort_flag[0] = b"\x00"
+        _aborting.clear()
 
     def decode(self) -> DecodeStatus:
         """Compute the rows of ``batch``; afterwards :meth:`logits` serves its output rows."""

@@ -21,6 +21,8 @@ _FLOAT_BYTES = 4
 _FFN_PER_EMBD = 6  # three feed-forward tensors live at once; no common model is wider than 6 x n_embd
 _ROW_FLOATS_PER_EMBD = 3 * _FFN_PER_EMBD + 4
 _PROCESS_BYTES = 96 * MIB  # interpreter, numpy, llama.cpp and a vocabulary of 150k tokens
+_LOGITS_BYTES = MIB  # one row of 32-bit logits; the largest vocabularies have 262,144 entries
+_SCRATCH_SEQUENCES = 2  # what the engine keeps beside its slots
 _CELL_STEP = 256  # llama.cpp rounds the number of cells up to this
 
 
@@ -71,7 +73,8 @@ def memory_need(
     return MemoryNeed(
         weights_bytes=summary.tensor_bytes,
         kv_bytes=cells * summary.kv_bytes_per_token(kv_type, kv_type),
-        compute_bytes=rows * (cells * _MASK_BYTES + row_bytes) + num_slots * MIB,
+        compute_bytes=rows * (cells * _MASK_BYTES + row_bytes)
+        + (num_slots + _SCRATCH_SEQUENCES) * _LOGITS_BYTES,
         overhead_bytes=_PROCESS_BYTES,
     )
 

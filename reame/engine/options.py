@@ -12,10 +12,10 @@ KV_TYPES = ("f16", "q8_0", "q4_0")
 class EngineOptions:
     """One engine's start parameters, every one decided (no ``auto`` left).
 
-    ``context_length`` is the pool of KV cells that all slots share, and so the most that one
-    request may use. ``batch_tokens`` is the most tokens of one ``llama_decode``; ``ubatch`` the
-    most of one compute graph. ``mixed_step_s`` is how long a step may take, by the measured
-    prefill speed, when a prompt is computed beside running decodes.
+    ``context_length`` is the pool of KV cells that all slots share; one request may use it all, up
+    to what the model was trained for. ``batch_tokens`` is the most tokens of one ``llama_decode``;
+    ``ubatch`` the most of one compute graph. ``mixed_step_s`` is how long a step may take, by the
+    measured prefill speed, when a prompt is computed beside running decodes.
     ``max_requests`` counts running and waiting together; beyond it requests are refused.
     """
 

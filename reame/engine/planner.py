@@ -107,8 +107,8 @@ def check_kv_type(kv_type: str, summary: GgufSummary) -> None:
     sizes = (summary.key_length, summary.value_length)
     if kv_type != "f16" and any(size % _QUANT_BLOCK for size in sizes):
         raise ConfigError(
-            f"[memory] kv_cache_type = {kv_type} needs attention heads of a multiple of {_QUANT_BLOCK} values; "
-            f"this model's have {sizes[0]} (keys) and {sizes[1]} (values); set kv_cache_type = f16",
+            f"[memory] kv_cache_type = {kv_type} needs attention heads of a multiple of {_QUANT_BLOCK} "
+            f"values; this model's have {sizes[0]} (keys) and {sizes[1]} (values); set kv_cache_type = f16",
             param="kv_cache_type",
         )
 

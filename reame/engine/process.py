@@ -67,7 +67,7 @@ class EngineProcess:
         for end in (ours, theirs):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BUFFER_BYTES)
         with theirs:
-            process = subprocess.Popen(
+            process = subprocess.Popen(  # noqa: ASYNC220 - a fork takes a millisecond, once in an engine's life
                 [sys.executable, "-m", "reame.engine.worker", str(theirs.fileno())],
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
@@ -181,7 +181,8 @@ class EngineProcess:
         if self._death is not None:
             raise self._death
         number = next(self._keys)
-        pong = self._pongs[number] = asyncio.get_running_loop().create_future()
+        pong: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+        self._pongs[number] = pong
         self._send(Ping(number))
         try:
             return await pong
@@ -205,5 +206,3 @@ def _epitaph(returncode: int) -> str:
         "SIGABRT": "llama.cpp stopped itself; its last log lines name the assertion",
     }
     return f"the engine process died of {name}" + (f": {hints[name]}" if name in hints else "")
-
-

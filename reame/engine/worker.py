@@ -150,7 +150,7 @@ def build_engine(options: EngineOptions) -> tuple[Engine, EngineInfo]:
     model = Model(options)
     context = Context(model, options)
     info = EngineInfo(
-        context_length=context.context_length,
+        context_length=min(context.context_length, model.context_length_trained),
         context_length_trained=model.context_length_trained,
         num_slots=options.num_slots,
         num_threads=options.num_threads,

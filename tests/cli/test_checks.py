@@ -27,16 +27,24 @@ def _memory(gib: float, replicas: int = 1) -> Check:
         pytest.param(checks.check_python((3, 10, 4)), Status.FAIL, "3.10.4", id="old Python"),
         pytest.param(checks.check_python((3, 14, 0)), Status.OK, "3.14.0", id="new Python"),
         pytest.param(checks.check_packages(None, {}), Status.WARN, "not installed", id="run from a folder"),
-        pytest.param(checks.check_packages({"ray": "1"}, {"ray": None}), Status.FAIL, "ray", id="package missing"),
-        pytest.param(checks.check_packages({"ray": "1"}, {"ray": "2"}), Status.WARN, "tested: 1", id="other version"),
-        pytest.param(checks.check_packages({"ray": "1"}, {"ray": "1"}), Status.OK, "1 packages", id="as pinned"),
+        pytest.param(
+            checks.check_packages({"ray": "1"}, {"ray": None}), Status.FAIL, "ray", id="package missing"
+        ),
+        pytest.param(
+            checks.check_packages({"ray": "1"}, {"ray": "2"}), Status.WARN, "tested: 1", id="other version"
+        ),
+        pytest.param(
+            checks.check_packages({"ray": "1"}, {"ray": "1"}), Status.OK, "1 packages", id="as pinned"
+        ),
         pytest.param(_memory(1.9), Status.FAIL, "2.00 GiB", id="too little memory"),
         pytest.param(_memory(2.2), Status.WARN, "tight", id="tight memory"),
-        pytest.param(_memory(3.0), Status.OK, "8192", id="enough memory"),
+        pytest.param(_memory(3.25), Status.OK, "8192", id="enough memory"),
         pytest.param(_memory(3.9, replicas=2), Status.FAIL, "2 x", id="replicas count"),
         pytest.param(checks.check_disk("d", "/m", 1, 2), Status.WARN, "/m", id="little disk"),
         pytest.param(checks.check_disk("d", "/m", 2, 2), Status.OK, "/m", id="enough disk"),
-        pytest.param(checks.check_writable("/c", "Read-only"), Status.FAIL, "Read-only", id="cache read-only"),
+        pytest.param(
+            checks.check_writable("/c", "Read-only"), Status.FAIL, "Read-only", id="cache read-only"
+        ),
         pytest.param(checks.check_writable("/c", None), Status.OK, "/c", id="cache writable"),
         pytest.param(checks.check_port("h", 1, "taken by x (pid 9)"), Status.WARN, "pid 9", id="port taken"),
         pytest.param(checks.check_port("h", 1, None), Status.OK, "free", id="port free"),
@@ -47,13 +55,17 @@ def _memory(gib: float, replicas: int = 1) -> Check:
         pytest.param(checks.check_threads(8, 2), Status.WARN, "only 2", id="too many threads"),
         pytest.param(checks.check_threads(2, 2), Status.OK, "2 of 2", id="threads fit"),
         pytest.param(checks.check_threads(None, 3), Status.OK, "3", id="threads by default"),
-        pytest.param(checks.check_haproxy(True, False), Status.FAIL, "every interface", id="HAProxy without keys"),
+        pytest.param(
+            checks.check_haproxy(True, False), Status.FAIL, "every interface", id="HAProxy without keys"
+        ),
         pytest.param(checks.check_haproxy(True, True), Status.OK, "on", id="HAProxy with keys"),
         pytest.param(checks.check_haproxy(False, False), Status.OK, "off", id="no HAProxy"),
         pytest.param(checks.check_ray(None, None), Status.FAIL, "not installed", id="no Ray"),
         pytest.param(checks.check_ray("2", "ImportError: x"), Status.FAIL, "ImportError", id="broken Ray"),
         pytest.param(checks.check_ray("2", None), Status.OK, "Ray 2", id="Ray"),
-        pytest.param(cpu.check_llama(None, X86, "no such file"), Status.FAIL, "no such file", id="llama.cpp broken"),
+        pytest.param(
+            cpu.check_llama(None, X86, "no such file"), Status.FAIL, "no such file", id="llama.cpp broken"
+        ),
         pytest.param(cpu.check_llama(X86_BUILD, X86, None), Status.OK, "AVX512_VNNI", id="llama.cpp native"),
         pytest.param(cpu.check_llama(X86_BUILD, frozenset(), None), Status.OK, "loads", id="flags unknown"),
         pytest.param(
@@ -63,9 +75,14 @@ def _memory(gib: float, replicas: int = 1) -> Check:
             id="llama.cpp below its CPU",
         ),
         pytest.param(
-            cpu.check_llama(X86_BUILD, X86 - {"avx512_vnni"}, None), Status.FAIL, "AVX512_VNNI", id="foreign build"
+            cpu.check_llama(X86_BUILD, X86 - {"avx512_vnni"}, None),
+            Status.FAIL,
+            "AVX512_VNNI",
+            id="foreign build",
         ),
-        pytest.param(cpu.check_llama(frozenset({"NEON"}), ARM, None), Status.WARN, "DOTPROD", id="ARM, no dotprod"),
+        pytest.param(
+            cpu.check_llama(frozenset({"NEON"}), ARM, None), Status.WARN, "DOTPROD", id="ARM, no dotprod"
+        ),
     ],
 )
 def test_verdict(check: Check, status: Status, word: str) -> None:

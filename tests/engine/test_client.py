@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,7 +30,9 @@ GREEDY = SamplingParams(temperature=0.0)
 PROMPT = tuple(range(1000, 1040))
 
 
-def request(name: str = "r", prompt: tuple[int, ...] = PROMPT, max_tokens: int = 8, **fields: object) -> GenerateRequest:
+def request(
+    name: str = "r", prompt: tuple[int, ...] = PROMPT, max_tokens: int = 8, **fields: object
+) -> GenerateRequest:
     return GenerateRequest(name, prompt, max_tokens, GREEDY, ignore_eos=True, **fields)  # type: ignore[arg-type]
 
 
@@ -38,9 +40,9 @@ async def collect(client: EngineClient, wanted: GenerateRequest) -> list[Generat
     return [event async for event in client.generate(wanted)]
 
 
-async def until(condition: object, timeout_s: float = 20.0) -> None:
+async def until(condition: Callable[[], Awaitable[bool]], timeout_s: float = 20.0) -> None:
     async with asyncio.timeout(timeout_s):
-        while not await condition():  # type: ignore[operator]
+        while not await condition():  # noqa: ASYNC110 - the engine's load has no event to wait for
             await asyncio.sleep(0.01)
 
 
@@ -72,7 +74,9 @@ async def test_a_stream_begins_with_acceptance_and_ends_with_finish(client: Engi
 async def test_answers_are_right_through_the_process(client: EngineClient, tokenizer: Tokenizer) -> None:
     """What crosses the socket is what the model said, emoji included."""
     prompt = tokenizer.encode(
-        "<|im_start|>user\nWhat is the capital of France?<|im_end|>\n<|im_start|>assistant\n", add_bos=False, parse_special=True
+        "<|im_start|>user\nWhat is the capital of France?<|im_end|>\n<|im_start|>assistant\n",
+        add_bos=False,
+        parse_special=True,
     )
     answer = await collect(client, GenerateRequest("r", tuple(prompt), 24, GREEDY))
     assert "Paris" in "".join(e.text for e in answer)
@@ -104,8 +108,10 @@ async def test_a_request_that_can_never_fit_is_refused_before_its_first_event(cl
 @pytest.mark.parametrize(("prompt_tokens", "max_tokens"), [(1900, 8), (40, 1500)], ids=["prefill", "decode"])
 async def test_leaving_frees_the_slot(client: EngineClient, prompt_tokens: int, max_tokens: int) -> None:
     """Closing a stream during prefill or decode empties the engine, and the next one is served."""
-    stream = client.generate(request("gone", PROMPT * 48, max_tokens, stream_interval_s=0.0)) if prompt_tokens > 40 else (
-        client.generate(request("gone", PROMPT, max_tokens, stream_interval_s=0.0))
+    stream = (
+        client.generate(request("gone", PROMPT * 48, max_tokens, stream_interval_s=0.0))
+        if prompt_tokens > 40
+        else (client.generate(request("gone", PROMPT, max_tokens, stream_interval_s=0.0)))
     )
     await anext(stream)
     waiting = asyncio.create_task(anext(stream))
@@ -122,7 +128,9 @@ async def is_busy_soon(client: EngineClient, waiting: "asyncio.Task[GenerateEven
     return not waiting.done() or await is_busy(client)
 
 
-async def test_a_killed_engine_ends_its_streams_with_an_error_and_serves_the_next(client: EngineClient) -> None:
+async def test_a_killed_engine_ends_its_streams_with_an_error_and_serves_the_next(
+    client: EngineClient,
+) -> None:
     """kill -9 during a stream: that stream ends with a clear error, another engine takes over."""
     first_pid = (await client.info()).pid
     stream = client.generate(request("victim", max_tokens=1500, stream_interval_s=0.0))
@@ -149,7 +157,9 @@ async def is_restarting_or_new(client: EngineClient) -> bool:
     return (await client.load()).state == "restarting" or not psutil.pid_exists((await client.info()).pid)
 
 
-async def test_a_stopped_engine_is_found_and_replaced(client: EngineClient, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_stopped_engine_is_found_and_replaced(
+    client: EngineClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An engine that no longer answers is killed by the health check."""
     monkeypatch.setattr("reame.engine.client.PING_TIMEOUT_S", 0.5)
     pid = (await client.info()).pid
@@ -164,7 +174,9 @@ async def is_stopped(pid: int) -> bool:
     return psutil.Process(pid).status() == psutil.STATUS_STOPPED
 
 
-async def test_an_engine_that_hangs_is_replaced_unasked(options: EngineOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_engine_that_hangs_is_replaced_unasked(
+    options: EngineOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The client watches its engine by itself, also where no Ray asks for its health."""
     monkeypatch.setattr("reame.engine.client.PING_TIMEOUT_S", 0.5)
     monkeypatch.setattr("reame.engine.client.HEARTBEAT_S", 0.2)
@@ -230,11 +242,13 @@ async def test_a_model_that_cannot_be_loaded_is_a_clear_error(options: EngineOpt
     """A damaged file is named; no process is left."""
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF" + bytes(100))
-    with pytest.raises(EngineError, match="broken.gguf"):
+    with pytest.raises(EngineError, match="broken"):
         await EngineClient(replace(options, model_path=broken)).start()
 
 
-@pytest.mark.parametrize(("code", "word"), [(-4, "make wheel"), (-9, "memory"), (-6, "assertion"), (3, "exit code 3")])
+@pytest.mark.parametrize(
+    ("code", "word"), [(-4, "make wheel"), (-9, "memory"), (-6, "assertion"), (3, "exit code 3")]
+)
 def test_the_epitaph_says_what_to_do(code: int, word: str) -> None:
     """Each way to die comes with its likely cause."""
     assert word in _epitaph(code)

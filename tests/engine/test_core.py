@@ -59,7 +59,9 @@ def test_stop_string_ends_the_answer_and_is_never_shown(make_harness: Any) -> No
     """A stop string that spans tokens cuts the text before its first character."""
     harness = make_harness()
     harness.submit(1, "What is the capital of France?", max_tokens=64, stream_interval_s=0.0)
-    harness.submit(2, "What is the capital of France?", max_tokens=64, stream_interval_s=0.0, stop=("f France is P",))
+    harness.submit(
+        2, "What is the capital of France?", max_tokens=64, stream_interval_s=0.0, stop=("f France is P",)
+    )
     harness.run()
     whole = harness.text(1)
     assert "f France is P" in whole
@@ -111,23 +113,35 @@ def test_logit_bias_forces_and_forbids(make_harness: Any) -> None:
     """A bias of 100 makes a token certain; -100 keeps it away."""
     harness = make_harness()
     (token,) = harness.ids(" dog")
-    harness.submit(1, "Say something.", max_tokens=6, sampling=SamplingParams(temperature=0, logit_bias=((token, 100.0),)))
+    harness.submit(
+        1,
+        "Say something.",
+        max_tokens=6,
+        sampling=SamplingParams(temperature=0, logit_bias=((token, 100.0),)),
+    )
     paris = harness.ids(" Paris")[0]
     harness.submit(
-        2, "What is the capital of France?", max_tokens=24, sampling=SamplingParams(temperature=0, logit_bias=((paris, -100.0),))
+        2,
+        "What is the capital of France?",
+        max_tokens=24,
+        sampling=SamplingParams(temperature=0, logit_bias=((paris, -100.0),)),
     )
     harness.run()
     assert harness.text(1) == " dog" * 6
     assert " Paris" not in harness.text(2)
 
 
-@pytest.mark.parametrize("penalty", [{"frequency_penalty": 2.0}, {"presence_penalty": 2.0}, {"repeat_penalty": 1.5}])
+@pytest.mark.parametrize(
+    "penalty", [{"frequency_penalty": 2.0}, {"presence_penalty": 2.0}, {"repeat_penalty": 1.5}]
+)
 def test_penalties_move_away_from_repeated_tokens(make_harness: Any, penalty: dict[str, float]) -> None:
     """Each penalty makes the answer use more different tokens than none does."""
     harness = make_harness()
     prompt = harness.ids("dog dog dog dog dog dog dog dog")
     harness.submit(1, prompt, max_tokens=24, ignore_eos=True)
-    harness.submit(2, prompt, max_tokens=24, ignore_eos=True, sampling=SamplingParams(temperature=0, **penalty))
+    harness.submit(
+        2, prompt, max_tokens=24, ignore_eos=True, sampling=SamplingParams(temperature=0, **penalty)
+    )
     harness.run()
     plain, penalised = (len({t for e in harness.events(key) for t in e.ids}) for key in (1, 2))
     assert penalised > plain
@@ -141,7 +155,9 @@ def test_prefill_is_the_same_bit_for_bit_however_it_is_chunked(make_harness: Any
         harness = make_harness(batch_tokens=batch_tokens)
         seen: list[np.ndarray[Any, Any]] = []
         logits = harness.context.logits
-        harness.context.logits = lambda row, seen=seen, logits=logits: seen.append(logits(row).copy()) or logits(row)
+        harness.context.logits = lambda row, seen=seen, logits=logits: (
+            seen.append(logits(row).copy()) or logits(row)
+        )
         harness.submit(1, (harness.ids(LOREM) * 50)[:num_tokens], max_tokens=1)
         harness.run()
         rows.append(seen[0])

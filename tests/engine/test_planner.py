@@ -127,7 +127,8 @@ def test_quantised_kv_needs_heads_of_32(kv_type: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kv_type", "way"), [("f16", "kv_cache_type = q8_0"), ("q8_0", "kv_cache_type = q4_0"), ("q4_0", "smaller model")]
+    ("kv_type", "way"),
+    [("f16", "kv_cache_type = q8_0"), ("q8_0", "kv_cache_type = q4_0"), ("q4_0", "smaller model")],
 )
 def test_what_cannot_fit_is_refused_with_numbers(kv_type: str, way: str) -> None:
     """Weights, KV, compute and what there is stand in the error, with the ways out."""
@@ -136,7 +137,14 @@ def test_what_cannot_fit_is_refused_with_numbers(kv_type: str, way: str) -> None
     with pytest.raises(ModelError) as caught:
         plan_context(settings, _summary(), tight)
     message = caught.value.message
-    for part in ("weights 92 MiB", "KV ", "compute ", "100 MiB (left of the cgroup's limit)", "context_length", way):
+    for part in (
+        "weights 92 MiB",
+        "KV ",
+        "compute ",
+        "100 MiB (left of the cgroup's limit)",
+        "context_length",
+        way,
+    ):
         assert part in message
 
 
@@ -178,11 +186,19 @@ def test_bytes_for_people() -> None:
 def test_plan_for_the_demo_model(demo_model: Path) -> None:
     """Settings reach the engine's options; what they leave open is decided."""
     options = plan_engine(
-        _settings(model__path=str(demo_model), model__threads="1", server__parallel="2", memory__kv_cache_type="q8_0")
+        _settings(
+            model__path=str(demo_model),
+            model__threads="1",
+            server__parallel="2",
+            memory__kv_cache_type="q8_0",
+        )
     )
     assert options.model_path == demo_model
     assert (options.context_length, options.num_threads, options.num_slots) == (8192, 1, 2)
-    assert (options.kv_cache_type, options.max_requests) == ("q8_0", _settings(server__parallel="2").server.max_concurrent_requests)
+    assert (options.kv_cache_type, options.max_requests) == (
+        "q8_0",
+        _settings(server__parallel="2").server.max_concurrent_requests,
+    )
 
 
 def test_a_missing_model_is_the_catalogs_error(tmp_path: Path) -> None:
