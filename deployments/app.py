@@ -1,6 +1,7 @@
-"""What ``serve run serve_config.yaml`` builds: ``deployments.app:build``."""
+"""What ``serve run serve_config.yaml`` builds: ``deployments.app:build``.
 
-from __future__ import annotations
+Ray reads ``build``'s annotation as a class, so this module must not postpone annotations.
+"""
 
 from pydantic import BaseModel, ConfigDict
 from ray.serve import Application

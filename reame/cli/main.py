@@ -10,6 +10,8 @@ import typer
 from reame import __version__
 from reame.cli.bench import bench_app
 from reame.cli.doctor import doctor
+from reame.cli.models import models
+from reame.cli.pull import pull
 from reame.cli.run import run
 from reame.cli.up import up
 from reame.cli.version import version
@@ -36,7 +38,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for _command in (up, run, doctor, version):
+for _command in (up, run, pull, models, doctor, version):
     app.command()(_command)
 app.add_typer(bench_app, name="bench")
 
