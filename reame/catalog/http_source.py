@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 from reame.catalog.references import HubReference
-from reame.catalog.source import CHUNK_BYTES, Opened, TransientError, refused
+from reame.catalog.source import Opened, TransientError, refused
 from reame.errors import FetchError
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ class HttpSource:
         parts = urlsplit(self.url)
         return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
+    # Chunks are passed on as they arrive: collected into larger ones, they would be lost in a cut.
+
     @contextmanager
     def open(self, offset: int, validator: str | None) -> Generator[Opened]:
         """Ask for the rest; a server that ignores ranges sends everything again."""
@@ -66,12 +68,12 @@ class HttpSource:
         status = response.status_code
         validator = _validator(response.headers)
         if status == _OK:
-            return Opened(0, _length(response.headers), validator, response.iter_raw(CHUNK_BYTES))
+            return Opened(0, _length(response.headers), validator, response.iter_raw())
         if status == _PARTIAL:
             match = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
             if match is not None and int(match[1]) == offset:
                 total = None if match[2] == "*" else int(match[2])
-                return Opened(offset, total, validator, response.iter_raw(CHUNK_BYTES))
+                return Opened(offset, total, validator, response.iter_raw())
             raise refused(
                 self.label, "the server sent another range than asked for", "try again with no .part file"
             )

@@ -35,7 +35,8 @@ def pull(
         with download_progress(reference) as progress:
             pulled = pull_model(reference, folder, progress)
         checked = ", ".join(pulled.checked_by)
-        rows.append({"path": str(pulled.path), "was_there": pulled.was_there, "checked_by": pulled.checked_by})
+        row = {"reference": reference, "path": str(pulled.path), "was_there": pulled.was_there}
+        rows.append({**row, "checked_by": pulled.checked_by})
         if not json:
             print(f"{pulled.path} ({'already there, ' if pulled.was_there else ''}checked by {checked})")
     if json:

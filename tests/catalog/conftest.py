@@ -67,7 +67,7 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Stay silent."""
 
-    def do_GET(self) -> None:  # noqa: N802
+    def do_GET(self) -> None:
         web = self.web
         web.requests.append({name.lower(): value for name, value in self.headers.items()})
         if web.redirect is not None:

@@ -78,7 +78,7 @@ def test_known_file_names_its_command(tmp_path: Path) -> None:
 
 def test_unfetched_name_names_its_command(tmp_path: Path) -> None:
     """A catalog model that is not here yet says how to fetch it."""
-    with pytest.raises(ModelNotFoundError, match="reame pull qwen3-0.6b"):
+    with pytest.raises(ModelNotFoundError, match=r"reame pull qwen3-0\.6b"):
         resolve_model(_settings(tmp_path, "qwen3-0.6b"), {"REAME_MODELS_DIR": str(tmp_path)})
 
 
