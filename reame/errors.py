@@ -84,7 +84,9 @@ class ContextLengthError(InvalidRequestError):
 
     code = "context_length_exceeded"
 
-    def __init__(self, *, limit: int, num_prompt_tokens: int, max_tokens: int, param: str | None = None) -> None:
+    def __init__(
+        self, *, limit: int, num_prompt_tokens: int, max_tokens: int, param: str | None = None
+    ) -> None:
         super().__init__(
             f"This model's maximum context length is {limit} tokens. However, you requested "
             f"{num_prompt_tokens + max_tokens} tokens ({num_prompt_tokens} in the prompt, {max_tokens} "

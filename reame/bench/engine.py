@@ -28,6 +28,7 @@ from reame.types import GenerateRequest, SamplingParams
 _GREEDY = SamplingParams(temperature=0.0)
 _PROMPT_TOKENS = 64
 _PREFILL_TOKENS = 1024
+_IDLE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,48 +188,68 @@ async def _streams(server: Server, num_sequences: int, num_tokens: int, *, salt:
 
 
 def http_rows(server: Server, plan: Plan) -> list[Row]:
-    """Streaming clients against a running server."""
+    """Streaming clients against a running server, after a look at what it costs when idle."""
     asyncio.run(_streams(server, 1, 4, salt=1))
-    rows = []
+    idle = _idle_cpu_share(server)
+    rows = [_row(server.name, 0, idle_cpu_percent=100 * idle)]
     for num_sequences in plan.num_sequences:
-        tps, cpu_ms, pieces = [], [], []
-        for number in range(plan.num_rounds):
-            cpu_before_s = server.cpu_outside_engine_s()
-            records = asyncio.run(_streams(server, num_sequences, plan.num_tokens, salt=100 * number))
-            cpu_s = server.cpu_outside_engine_s() - cpu_before_s
-            failed = [r.error for r in records if r.error]
-            if failed:
-                raise RuntimeError(f"{server.name}: {failed[0]}")
-            tokens = sum(r.num_tokens for r in records)
-            decode_s = max(r.total_s for r in records) - max(r.ttft_s for r in records)
-            tps.append(num_sequences * (plan.num_tokens - 1) / decode_s)
-            cpu_ms.append(1000 * cpu_s / tokens)
-            pieces.append(tokens / sum(len(r.piece_times_s) for r in records))
-        rows.append(
-            _row(
-                server.name,
-                num_sequences,
-                decode_tps=statistics.median(tps),
-                cpu_ms_per_token=statistics.median(cpu_ms),
-                tokens_per_piece=statistics.median(pieces),
-            )
-        )
+        rounds = [
+            _http_round(server, num_sequences, plan.num_tokens, n, idle) for n in range(plan.num_rounds)
+        ]
+        medians = {key: statistics.median(one[key] for one in rounds) for key in rounds[0]}
+        rows.append(_row(server.name, num_sequences, **medians))
     return rows
 
 
-def stall_row(server: Server, *, num_streams: int, long_prompt: int) -> Row:
-    """How long the streams fall silent while a long prompt is computed beside them."""
-    records, long_record = asyncio.run(_stall(server, num_streams, long_prompt))
-    failed = [r.error for r in [*records, long_record] if r.error]
+def _idle_cpu_share(server: Server) -> float:
+    """Cores that the server's processes keep busy, the engine's apart, while nobody asks anything."""
+    before_s = server.cpu_outside_engine_s()
+    time.sleep(_IDLE_S)
+    return (server.cpu_outside_engine_s() - before_s) / _IDLE_S
+
+
+def _http_round(
+    server: Server, num_sequences: int, num_tokens: int, number: int, idle: float
+) -> dict[str, float]:
+    began_s, cpu_before_s = time.perf_counter(), server.cpu_outside_engine_s()
+    records = asyncio.run(_streams(server, num_sequences, num_tokens, salt=100 * number))
+    cpu_s = server.cpu_outside_engine_s() - cpu_before_s
+    idle_s = idle * (time.perf_counter() - began_s)
+    _require_success(server, records)
+    num_streamed = sum(r.num_tokens for r in records)
+    decode_s = max(r.total_s for r in records) - max(r.ttft_s for r in records)
+    return {
+        "decode_tps": num_sequences * (num_tokens - 1) / decode_s,
+        "cpu_ms_per_token": 1000 * cpu_s / num_streamed,
+        "of_it_above_idle": 1000 * (cpu_s - idle_s) / num_streamed,
+        "tokens_per_piece": num_streamed / sum(len(r.piece_times_s) for r in records),
+    }
+
+
+def _require_success(server: Server, records: Sequence[StreamRecord]) -> None:
+    failed = [r.error for r in records if r.error]
     if failed:
         raise RuntimeError(f"{server.name}: {failed[0]}")
-    gaps = sorted(r.largest_gap_s for r in records)
+
+
+def stall_row(server: Server, *, num_streams: int, long_prompt: int) -> Row:
+    """How long the streams fall silent while a long prompt is computed beside them.
+
+    Every step gives each stream a token, so the pieces that one stream gets meanwhile count the
+    prompt's chunks, and the prompt's time divided by them is the time of one chunk.
+    """
+    records, long_record = asyncio.run(_stall(server, num_streams, long_prompt))
+    _require_success(server, [*records, long_record])
+    largest_gap_s = max(r.largest_gap_s for r in records)
+    begin_s, end_s = long_record.began_s, long_record.began_s + long_record.ttft_s
+    num_chunks = max(r.pieces_between(begin_s, end_s) for r in records)
+    chunk_s = long_record.ttft_s / num_chunks
     return _row(
         f"{server.name}, {long_prompt} tokens arrive",
         num_streams,
-        largest_gap_ms=1000 * gaps[-1],
-        median_largest_gap_ms=1000 * statistics.median(gaps),
-        long_ttft_s=long_record.ttft_s,
+        largest_gap_ms=1000 * largest_gap_s,
+        prefill_chunk_ms=1000 * chunk_s,
+        gap_in_chunks=largest_gap_s / chunk_s,
     )
 
 
@@ -243,7 +264,7 @@ async def _stall(
 
 
 async def _one(server: Server, number: int) -> StreamRecord:
-    body = {"prompt": [2000 + number] * 32, "max_tokens": 200, "temperature": 0, "ignore_eos": True}
+    body = {"prompt": [2000 + number] * 32, "max_tokens": 150, "temperature": 0, "ignore_eos": True}
     return await stream_completion(server.host, server.port, body)
 
 

@@ -12,8 +12,11 @@ from typing import Any
 
 @dataclass(slots=True)
 class StreamRecord:
-    """One streamed answer. Times are seconds from its request; ``error`` is the server's own message."""
+    """One streamed answer. Times are seconds from its request, which left at ``began_s`` of the
+    performance counter; ``error`` is the server's own message.
+    """
 
+    began_s: float = 0.0
     ttft_s: float = 0.0
     total_s: float = 0.0
     num_tokens: int = 0
@@ -21,6 +24,10 @@ class StreamRecord:
     piece_times_s: list[float] = field(default_factory=list)
     error: str | None = None
     timings: dict[str, Any] = field(default_factory=dict)
+
+    def pieces_between(self, begin_s: float, end_s: float) -> int:
+        """Pieces that came between two readings of the performance counter."""
+        return sum(begin_s < self.began_s + t < end_s for t in self.piece_times_s)
 
     @property
     def largest_gap_s(self) -> float:
@@ -40,7 +47,7 @@ async def stream_completion(
     record = StreamRecord()
     async with asyncio.timeout(timeout_s):
         reader, writer = await asyncio.open_connection(host, port, limit=2**20)
-        began_s = time.perf_counter()
+        began_s = record.began_s = time.perf_counter()
         writer.write(head.encode() + payload)
         status = await reader.readline()
         while line := await reader.readline():

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -40,9 +41,9 @@ class Report:
     def print_table(self, console: Console) -> None:
         """Rows as a table, the machine above it and the notes below."""
         columns = list(dict.fromkeys(key for row in self.rows for key in row))
-        table = Table(title=f"reame bench {self.name}", caption=str(self.machine))
+        table = Table(title=f"reame bench {self.name}: {self.machine}", box=box.SIMPLE_HEAD)
         for column in columns:
-            table.add_column(column, justify="right")
+            table.add_column(column.replace("_", " "), justify="right" if column != columns[0] else "left")
         for row in self.rows:
             table.add_row(*(_cell(row.get(column)) for column in columns))
         console.print(table)

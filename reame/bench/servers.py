@@ -132,13 +132,17 @@ def _answers(url: str) -> bool:
     return False
 
 
+def end_processes(server: Server) -> None:
+    """Kill whatever is left of a server, found by the mark in its environment."""
+    for straggler in server.processes():
+        with suppress(psutil.Error):
+            straggler.kill()
+
+
 def _end(server: Server, process: subprocess.Popen[bytes]) -> None:
-    left = server.processes()
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
-            process.wait(30)
-    for straggler in left:
-        with suppress(psutil.Error):
-            straggler.kill()
+            process.wait(60)
+    end_processes(server)
     process.wait()

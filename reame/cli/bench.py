@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -49,5 +50,5 @@ def engine(
     if json:
         print(report.to_json())
     else:
-        report.print_table(Console())
+        report.print_table(Console(width=None if sys.stdout.isatty() else 160))
         print(f"written: {path}")
