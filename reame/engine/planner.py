@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from reame.blocks import BLOCK_TOKENS, floor_to_block
 from reame.catalog import GgufSummary, gguf_summary, resolve_model
 from reame.config import Settings
 from reame.engine.memory import MemoryNeed, MemorySupply, memory_available, memory_need
@@ -41,7 +42,7 @@ def plan_engine(settings: Settings) -> EngineOptions:
         num_slots=settings.server.parallel,
         num_threads=settings.model.threads or default_num_threads(),
         batch_tokens=settings.engine.batch_tokens,
-        ubatch=settings.engine.ubatch,
+        ubatch=_whole_blocks(settings.engine.ubatch),
         kv_cache_type=settings.memory.kv_cache_type,
         use_mmap=settings.memory.use_mmap,
         use_mlock=settings.memory.use_mlock,
@@ -52,24 +53,32 @@ def plan_engine(settings: Settings) -> EngineOptions:
 
 
 def plan_context(settings: Settings, summary: GgufSummary, supply: MemorySupply) -> int:
-    """The context length to serve: the one asked for, or the largest that fits.
+    """The pool of tokens to serve: the one asked for, or the largest that fits.
+
+    All slots share it, so it may exceed what the model was trained for; one request may not.
 
     Raises:
-        ConfigError: longer than the model was trained for, or a KV type that it cannot take.
+        ConfigError: more than all slots could use, or a KV type that the model cannot take.
         ModelError: it does not fit into ``supply``.
     """
     check_kv_type(settings.memory.kv_cache_type, summary)
     need_of = need_function(settings, summary)
     asked = settings.model.context_length
     context_length = auto_context(summary.n_ctx_train, need_of, supply) if asked is None else asked
-    if context_length > summary.n_ctx_train:
+    most = summary.n_ctx_train * settings.server.parallel
+    if context_length > most:
         raise ConfigError(
-            f"[model] context_length = {context_length} is more than the {summary.n_ctx_train} tokens that "
-            f"{summary.name or 'the model'} was trained for; set {summary.n_ctx_train} or less, or auto",
+            f"[model] context_length = {context_length} is more than {settings.server.parallel} slots can "
+            f"use of a model trained for {summary.n_ctx_train} tokens; set {most} or less, or auto",
             param="context_length",
         )
     _require_fit(need_of(context_length), supply, context_length, settings.memory.kv_cache_type)
     return context_length
+
+
+def _whole_blocks(ubatch: int) -> int:
+    """A compute graph takes whole blocks, else llama.cpp cuts chunks where other kernels begin."""
+    return max(BLOCK_TOKENS, floor_to_block(ubatch))
 
 
 def need_function(settings: Settings, summary: GgufSummary) -> NeedOf:

@@ -111,10 +111,17 @@ def test_explicit_context_is_taken_as_it_is() -> None:
     assert plan_context(_settings(model__context_length="1000"), _summary(), PLENTY) == 1000
 
 
-def test_context_above_the_models_own_is_refused() -> None:
-    """The error names the limit."""
-    with pytest.raises(ConfigError, match="9000 is more than the 8192 tokens"):
-        plan_context(_settings(model__context_length="9000"), _summary(), PLENTY)
+def test_the_pool_may_hold_what_all_slots_can_use_and_no_more() -> None:
+    """Slots share the pool, so it may exceed one request's limit; the error names the most."""
+    assert plan_context(_settings(model__context_length="32768"), _summary(), PLENTY) == 32768
+    with pytest.raises(ConfigError, match="set 32768 or less"):
+        plan_context(_settings(model__context_length="33000"), _summary(), PLENTY)
+
+
+@pytest.mark.parametrize(("asked", "taken"), [("1", 64), ("100", 64), ("512", 512)])
+def test_a_compute_graph_takes_whole_blocks(asked: str, taken: int, demo_model: Path) -> None:
+    """Prefill must not be cut inside a block, whatever `[engine] ubatch` says."""
+    assert plan_engine(_settings(engine__ubatch=asked, model__path=str(demo_model))).ubatch == taken
 
 
 @pytest.mark.parametrize("kv_type", ["q8_0", "q4_0"])
