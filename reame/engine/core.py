@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from reame.blocks import BLOCK_TOKENS, floor_to_block
+from reame.engine.live import Live
 from reame.engine.llama import Context, DecodeStatus, Model, Sampler
 from reame.engine.options import EngineOptions
 from reame.engine.scheduler import Chunk, Plan, Scheduler
@@ -15,25 +16,13 @@ from reame.engine.sequence import Sequence
 from reame.engine.wire import Event, Failed
 from reame.errors import EngineError
 from reame.prompt import TextStream
-from reame.types import Finish, FinishReason, GenerateRequest, Timings, TokenId
+from reame.types import FinishReason, GenerateRequest, TokenId
 
 logger = logging.getLogger("reame.engine")
 
 MAX_PIECES_PER_S = 100.0
 """Pieces of text that leave one engine a second. On the way to the client each costs a CPU some
 two milliseconds that the decode threads want, so many streams get fewer, longer pieces."""
-
-
-@dataclass(slots=True, eq=False)
-class _Live:
-    """What the engine keeps for one sequence besides the scheduler's books."""
-
-    sequence: Sequence
-    sampler: Sampler
-    text: TextStream
-    unsent_text: list[str] = field(default_factory=list)
-    unsent_ids: list[TokenId] = field(default_factory=list)
-    sent_s: float | None = None
 
 
 @dataclass(slots=True)
@@ -62,7 +51,7 @@ class Engine:
         self._mixed_step_s = options.mixed_step_s
         self._batch_tokens = options.batch_tokens
         self._piece = _piece_table(model)
-        self._live: dict[int, _Live] = {}
+        self._live: dict[int, Live] = {}
         self._prefill_tps: float | None = None
         self._in_batch: frozenset[int] = frozenset()
         self._cancelled: set[int] = set()
@@ -90,7 +79,7 @@ class Engine:
         """Queue one sequence under ``key``; say why when it cannot be taken."""
         sequence = Sequence(key, request, arrived_s=self._clock())
         try:
-            live = _Live(sequence, self._sampler(request), TextStream(self._piece, request.stop))
+            live = Live(sequence, self._sampler(request), TextStream(self._piece, request.stop))
             self.scheduler.add(sequence)
         except Exception as error:  # one request's fault must not end the others
             logger.exception("request %s could not be taken", request.request_id)
@@ -195,7 +184,7 @@ class Engine:
                     news.append(event)
         return news
 
-    def _advance(self, live: _Live, row: int) -> Event | None:
+    def _advance(self, live: Live, row: int) -> Event | None:
         """Draw the next token of one sequence and take in what it means."""
         sequence, now_s = live.sequence, self._clock()
         if sequence.first_token_s is None:
@@ -203,44 +192,21 @@ class Engine:
         if sequence.request.max_tokens == 0:
             return self._finish(live, FinishReason.LENGTH, now_s)
         token = live.sampler.sample(self._context, row)
-        sequence.ids.append(token)
-        live.unsent_ids.append(token)
-        if token in self._model.eog_ids:
-            return self._finish(live, FinishReason.STOP, now_s)
-        live.unsent_text.append(live.text.push(token))
-        if live.text.stopped:
-            return self._finish(live, FinishReason.STOP, now_s)
-        if sequence.num_generated >= sequence.request.max_tokens:
-            return self._finish(live, FinishReason.LENGTH, now_s)
-        return self._piece_due(live, now_s)
+        reason = live.take(token, is_end=token in self._model.eog_ids)
+        if reason is not None:
+            return self._finish(live, reason, now_s)
+        return live.piece_due(now_s, least_interval_s=self.num_running / MAX_PIECES_PER_S)
 
-    def _piece_due(self, live: _Live, now_s: float) -> Event | None:
-        wished_s = live.sequence.request.stream_interval_s
-        if wished_s is None:
-            return None
-        interval_s = max(wished_s, self.num_running / MAX_PIECES_PER_S)
-        if live.sent_s is not None and now_s - live.sent_s < interval_s:
-            return None
-        text = "".join(live.unsent_text)
-        if not text:
-            return None
-        live.sent_s = now_s
-        event = Event(live.sequence.key, text, live.unsent_ids)
-        live.unsent_text, live.unsent_ids = [], []
+    def _finish(self, live: Live, reason: FinishReason, now_s: float) -> Event:
+        event = live.last_event(reason, now_s)
+        self._end(live)
         return event
 
-    def _finish(self, live: _Live, reason: FinishReason, now_s: float) -> Event:
-        text = "".join(live.unsent_text) + live.text.finish()
-        sequence = live.sequence
-        finish = Finish(reason, sequence.num_prompt, sequence.num_generated, _timings(sequence, now_s))
-        self._end(live)
-        return Event(sequence.key, text, live.unsent_ids, finish)
-
-    def _fail(self, live: _Live, message: str) -> Failed:
+    def _fail(self, live: Live, message: str) -> Failed:
         self._end(live)
         return Failed(live.sequence.key, message)
 
-    def _end(self, live: _Live) -> None:
+    def _end(self, live: Live) -> None:
         slot = self.scheduler.end(live.sequence)
         if slot is not None:
             self._context.remove(slot)
@@ -306,15 +272,3 @@ def _piece_table(model: Model) -> Callable[[TokenId], bytes]:
         return known
 
     return piece
-
-
-def _timings(sequence: Sequence, now_s: float) -> Timings:
-    admitted_s = sequence.admitted_s if sequence.admitted_s is not None else now_s
-    first_s = sequence.first_token_s if sequence.first_token_s is not None else now_s
-    return Timings(
-        queue_ms=1000 * (admitted_s - sequence.arrived_s),
-        prompt_n=sequence.num_prompt,
-        prompt_ms=1000 * (first_s - admitted_s),
-        predicted_n=sequence.num_generated,
-        predicted_ms=1000 * (now_s - first_s),
-    )

@@ -111,5 +111,5 @@ def test_help_needs_no_heavy_library() -> None:
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stderr.strip() == "[]"
-    for command in ("up", "run", "doctor", "version"):
+    for command in ("up", "run", "pull", "models", "doctor", "bench", "version"):
         assert command in done.stdout

@@ -300,7 +300,7 @@ def test_a_request_that_cannot_be_set_up_is_refused_alone(
     """A fault while a request is taken in ends that request, not the process."""
     harness = make_harness()
     with monkeypatch.context() as patch:
-        patch.setattr("reame.engine.llama._choosers", lambda params: [None])
+        patch.setattr("reame.engine.llama.sampler._choosers", lambda params: [None])
         harness.submit(1, "Hello", sampling=SamplingParams(temperature=1.0))
     harness.submit(2, "What is the capital of France?")
     harness.run()
