@@ -36,8 +36,8 @@ class Plan:
     """How much to measure: streams at once, tokens of each, paired rounds."""
 
     num_sequences: Sequence[int] = (1, 4, 8)
-    num_tokens: int = 64
-    num_rounds: int = 3
+    num_tokens: int = 96
+    num_rounds: int = 5
 
 
 class InProcess:
@@ -264,7 +264,10 @@ async def _stall(
 
 
 async def _one(server: Server, number: int) -> StreamRecord:
-    body = {"prompt": [2000 + number] * 32, "max_tokens": 150, "temperature": 0, "ignore_eos": True}
+    prompt = (
+        f"Chapter {number}. Once upon a time there was a king who had"  # each token of prose is text to send
+    )
+    body = {"prompt": prompt, "max_tokens": 150, "temperature": 0, "ignore_eos": True}
     return await stream_completion(server.host, server.port, body)
 
 

@@ -126,8 +126,11 @@ def _wait_ready(server: Server, process: subprocess.Popen[bytes], log_path: Path
     raise RuntimeError(f"the server did not become ready; its log ends:\n{log_path.read_text()[-3000:]}")
 
 
+_direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # loopback needs no proxy
+
+
 def _answers(url: str) -> bool:
-    with suppress(OSError), urllib.request.urlopen(url, timeout=5) as answer:
+    with suppress(OSError), _direct.open(url, timeout=5) as answer:
         return bool(answer.status == 200)
     return False
 

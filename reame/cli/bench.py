@@ -25,8 +25,8 @@ def bench() -> None:
 def engine(
     config: ConfigOption = None,
     streams: Annotated[str, typer.Option(help="Streams at once, separated by commas.")] = "1,4,8",
-    tokens: Annotated[int, typer.Option(min=8, help="Tokens of each stream.")] = 64,
-    rounds: Annotated[int, typer.Option(min=1, help="Paired rounds; medians are printed.")] = 3,
+    tokens: Annotated[int, typer.Option(min=8, help="Tokens of each stream.")] = 96,
+    rounds: Annotated[int, typer.Option(min=1, help="Paired rounds; medians are printed.")] = 5,
     targets: Annotated[str, typer.Option(help="Any of inprocess, http, ray.")] = "inprocess,http,ray",
     out: OutOption = Path("bench-results"),
     json: Annotated[bool, typer.Option("--json", help="Print the JSON instead of the table.")] = False,

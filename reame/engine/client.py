@@ -63,7 +63,7 @@ class EngineClient:
         try:
             self._info = await process.ready
         except BaseException:
-            process.kill()
+            process.kill("the engine did not start")
             await self._life
             raise
         self._process = process
@@ -176,7 +176,7 @@ class EngineClient:
                 await process.ping()
         except TimeoutError:
             logger.error("the engine did not answer for %.0f s; killing it", PING_TIMEOUT_S)
-            process.kill()
+            process.kill(f"the engine did not answer for {PING_TIMEOUT_S:.0f} s and was ended")
         except EngineDiedError:
             return
 
@@ -200,6 +200,6 @@ class EngineClient:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._ready.clear()
         if self._process is not None:
-            self._process.kill()
+            self._process.kill("this replica was shut down")
         if self._life is not None:
             await self._life

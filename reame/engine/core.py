@@ -20,7 +20,7 @@ from reame.types import FinishReason, GenerateRequest, TokenId
 
 logger = logging.getLogger("reame.engine")
 
-MAX_PIECES_PER_S = 100.0
+MAX_PIECES_PER_S = 75.0
 """Pieces of text that leave one engine a second. On the way to the client each costs a CPU some
 two milliseconds that the decode threads want, so many streams get fewer, longer pieces."""
 

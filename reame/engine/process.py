@@ -55,7 +55,7 @@ class EngineProcess:
         self._streams: dict[int, asyncio.Queue[_StreamItem]] = {}
         self._pongs: dict[int, asyncio.Future[float]] = {}
         self.ready: asyncio.Future[EngineInfo] = asyncio.get_running_loop().create_future()
-        self._is_condemned = False
+        self._sentence: str | None = None
         self.num_running = 0
         self.num_waiting = 0
         self._death: EngineDiedError | None = None
@@ -88,7 +88,8 @@ class EngineProcess:
         async for message in self._messages():
             self._handle(message)
         self._writer.close()
-        self._death = EngineDiedError(_epitaph(await asyncio.to_thread(self._bury)))
+        returncode = await asyncio.to_thread(self._bury)
+        self._death = EngineDiedError(self._sentence or _epitaph(returncode))
         if not self.ready.done():
             self.ready.set_exception(self._death)
         for queue in self._streams.values():
@@ -109,7 +110,7 @@ class EngineProcess:
     @property
     def is_dead(self) -> bool:
         """Whether it ended or is about to: nothing new should be sent to it."""
-        return self._is_condemned or self._writer.is_closing()
+        return self._sentence is not None or self._writer.is_closing()
 
     async def _messages(self) -> AsyncIterator[FromEngine]:
         try:
@@ -189,9 +190,9 @@ class EngineProcess:
         finally:
             del self._pongs[number]
 
-    def kill(self) -> None:
-        """End the process at once; :meth:`run` returns soon after."""
-        self._is_condemned = True
+    def kill(self, reason: str) -> None:
+        """End the process at once, telling its open streams why; :meth:`run` returns soon after."""
+        self._sentence = self._sentence or reason
         self._process.kill()
 
 

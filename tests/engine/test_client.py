@@ -215,6 +215,17 @@ async def test_draining_refuses_new_requests_and_finishes_the_running(client: En
     assert (await task)[-1].finish is not None
 
 
+async def test_a_stream_that_is_open_at_close_hears_of_the_shutdown(options: EngineOptions) -> None:
+    """Ending the engine on purpose is not told as a crash."""
+    engine = EngineClient(options)
+    await engine.start()
+    task = asyncio.create_task(collect(engine, request("running", max_tokens=1500)))
+    await until(lambda: is_busy(engine))
+    await engine.close()
+    with pytest.raises(EngineDiedError, match="shut down"):
+        await task
+
+
 async def test_closing_leaves_no_process_behind(options: EngineOptions) -> None:
     """After close the engine's process is gone and reaped."""
     engine = EngineClient(options)
