@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from reame.bench.servers import Server, end_processes
+from reame.config import load_settings
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCKS = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
@@ -38,6 +39,14 @@ pytestmark = [pytest.mark.model, pytest.mark.timeout(400)]
 def test_every_command_is_covered() -> None:
     """A command that is added to the README must be added here."""
     assert set(BLOCKS) == {*SERVERS, *OUTPUTS, *ELSEWHERE, CURL}
+
+
+def test_the_configuration_it_shows_is_valid(tmp_path: Path) -> None:
+    """What a reader copies into reame.conf loads, and means what the README says."""
+    (block,) = re.findall(r"```ini\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    conf = tmp_path / "reame.conf"
+    conf.write_text(block)
+    assert load_settings(conf, {}).model.path == "qwen2.5-1.5b"
 
 
 @pytest.fixture(scope="module", autouse=True)
