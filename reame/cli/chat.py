@@ -32,7 +32,7 @@ class Chat:
         template: str | None,
         system: str | None,
         sampling: SamplingParams,
-        max_tokens: int | None,
+        max_tokens: int,
     ) -> None:
         self._model = model
         self._template = template
@@ -90,7 +90,7 @@ class Chat:
         return GenerateRequest(
             request_id=f"chat-{self._num_answers}",
             prompt_ids=ids,
-            max_tokens=room if self._max_tokens is None else min(room, self._max_tokens),
+            max_tokens=min(room, self._max_tokens),
             sampling=self._sampling,
             stream_interval_s=_STREAM_INTERVAL_S,
         )

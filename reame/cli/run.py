@@ -22,7 +22,7 @@ def run(
     prompt: Annotated[
         str | None, typer.Argument(help="Answer this and end; without it, a conversation.")
     ] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="The most tokens of an answer.")] = None,
+    max_tokens: Annotated[int, typer.Option(min=1, help="The most tokens of an answer.")] = 512,
     temperature: Annotated[float, typer.Option(min=0.0, max=2.0, help="0 takes the likeliest token.")] = 0.8,
     system: Annotated[str | None, typer.Option(help="System message.")] = None,
     seed: Annotated[int | None, typer.Option(help="Makes sampling repeatable.")] = None,
